@@ -1,0 +1,1 @@
+throw new Error("the mail server\nis not configured");
